@@ -517,7 +517,7 @@ def compress_fsdp(
             )
         tuned.append(tuned_optimizers(settings, step.trained, optimizer))
         for name, module in step.modules.items():
-            _check_module(name, module, settings, step.names)
+            _check_module(name, module, settings, step)
         return settings
 
     started: list[tuple[Settings, ProcessGroupEngine]] = []
@@ -696,19 +696,20 @@ def _reduce_by(compression: ShardedCompression, step: Reduction) -> None:
             module.set_all_reduce_hook(_AllReduce(unit, step.shard, module, native))
 
 
-def _check_module(
-    module_name: str, module: Part, settings: Settings, names: Mapping[int, str]
-) -> None:
+def _check_module(module_name: str, module: Part, settings: Settings, step: Reduction) -> None:
     if not managed(module):
         return
     if any(isinstance(hook, (_ReduceScatter, _AllReduce)) for hook in hooks(module)):
         raise ValueError(f"module {module_name!r} has compressed gradients already")
     if hooks(module)[1] is not None:
         raise ValueError(f"module {module_name!r} has an all-reduce hook already")
+    may_be_trained = {name for name, _ in step.parameters}
     for each in managed(module):
-        parameter, name = each.sharded_param, names[id(each.sharded_param)]
+        parameter, name = each.sharded_param, step.names[id(each.sharded_param)]
         dtype = reduce_dtype(module, each)
-        if dtype not in FLAGS and settings.compresses(name, parameter.numel()):
+        if name not in may_be_trained or dtype in FLAGS:
+            continue
+        if settings.compresses(name, parameter.numel()):
             raise ValueError(
                 f"the gradient of {name!r} is reduced as {str(dtype).removeprefix('torch.')}; what "
                 "can be compressed is float32, float16 and bfloat16"

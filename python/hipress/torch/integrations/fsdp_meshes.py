@@ -165,6 +165,11 @@ class Reduction(NamedTuple):
         ]
 
     @property
+    def managed_parameters(self) -> list[DTensor]:
+        """All parameters of the modules, also those that are never trained."""
+        return [each.sharded_param for module in self.modules.values() for each in managed(module)]
+
+    @property
     def _module(self) -> Part:
         """First module. All modules have the same process groups."""
         return next(iter(self.modules.values()))
@@ -172,12 +177,13 @@ class Reduction(NamedTuple):
     def _other_dimensions(self) -> list[tuple[int, ...]]:
         """Return the ranks of each dimension over which some parameters are sharded, but not here.
 
-        These are the dimensions of tensor and expert parallelism.
+        These are the dimensions of tensor and expert parallelism. Perhaps only parameters that are
+        never trained are sharded over them, as in QLoRA.
         """
         own = map(_ranks, (self.group, shard_group_of(self._module)))
         replicate = replicate_group_of(self._module)
         known = {*own, _ranks(replicate)}
-        found = (ranks for _, p in self.parameters for ranks in _sharded_over(p))
+        found = (ranks for p in self.managed_parameters for ranks in _sharded_over(p))
         return [ranks for ranks in dict.fromkeys(found) if ranks not in known]
 
 
@@ -332,7 +338,7 @@ def share_problem(steps: Sequence[Reduction], problem: Exception | None) -> Exce
 
     All ranks of the meshes call this together.
     """
-    meshes = {p.device_mesh: None for step in steps for _, p in step.parameters}
+    meshes = {p.device_mesh: None for step in steps for p in step.managed_parameters}
     for mesh in meshes:
         for dimension in range(mesh.ndim):
             group = mesh.get_group(dimension)

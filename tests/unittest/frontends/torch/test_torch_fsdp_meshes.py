@@ -482,6 +482,37 @@ def test_meshes_that_do_not_fit_are_refused_on_all_ranks():
             assert text in sentence, said
 
 
+def adapt(rank):
+    """Compress a model whose quantized weights are sharded over ranks of tensor parallelism.
+
+    Returns:
+        Number of this rank and of all ranks in the saved state, and the error of a rounding gather.
+    """
+    import hipress.torch
+
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("data", "tensor"))
+
+    def make():
+        model = Model()
+        for part in model.parts:
+            quantized = part.weight.detach().to(torch.int8)
+            placed = distribute_tensor(quantized, mesh["tensor"], [Shard(0)])
+            part.weight = torch.nn.Parameter(placed, requires_grad=False)
+        return shard_all(model, mesh=mesh["data"])
+
+    with pytest.raises(ValueError) as caught:
+        hipress.torch.compress_fsdp(make(), "maxmin", min_size=0, gather="blocks")
+    compression = hipress.torch.compress_fsdp(make(), "maxmin", min_size=0)
+    return compression.rank, compression.world_size, str(caught.value)
+
+
+@pytest.mark.slow
+def test_tensor_parallelism_of_frozen_quantized_weights_is_recognized():
+    found = returned(run_ranks(adapt, WORLD))
+    assert sorted(each[:2] for each in found) == [(rank, WORLD) for rank in range(WORLD)]
+    assert all("'parts.0.uneven' differently on the ranks" in each[2] for each in found)
+
+
 def replicate_by_backend(rank, factor):
     """Compare both of PyTorch's replicate() on the backend "hipress" with theirs on Gloo."""
     import os
