@@ -484,7 +484,7 @@ def compress_fsdp(
         TypeError: if the model is not a fully_shard-ed one
     """
     _check_model(model, gather)
-    steps = reductions(model, replicate_group)
+    steps = reductions(model, replicate_group, timeout)
     crosses = any(step.scatters for step in steps)
     tuned: list[TunedOptimizers | None] = []
     problem: Exception | None = None
@@ -535,7 +535,7 @@ def compress_fsdp(
             )
         except ValueError as error:
             problem = problem or error
-    problem = share_problem(steps, problem)
+    problem = share_problem(steps, problem, timeout)
     if problem:
         raise problem
     parts = []

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
+from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor, Placement, Shard
 
@@ -33,12 +34,14 @@ from hipress.torch.integrations.checks import group_of
 from hipress.torch.private_fsdp import (
     Part,
     managed,
+    mesh_of,
     parts_of,
     reduce_dtype,
     replicate_group_of,
     shape_of,
     shard_group_of,
 )
+from hipress.torch.start import meet, meeting_seconds
 from hipress.torch.synchronizer import Shards
 
 
@@ -198,14 +201,17 @@ def _sharded_over(parameter: DTensor) -> dict[tuple[int, ...], Placement]:
     }
 
 
-def reductions(model: FSDPModule, replicate_group: dist.ProcessGroup | None) -> list[Reduction]:
+def reductions(
+    model: FSDPModule, replicate_group: dist.ProcessGroup | None, timeout: float | None
+) -> list[Reduction]:
     """Return the steps that are compressed, in one order on all ranks.
 
     Whole parameters are resharded first. With ``replicate_group``, which FSDP does not know, there
-    is one step.
+    is one step. ``timeout`` is the time in seconds to wait for another rank; default: the group's.
 
     Raises:
         ValueError: if there is nothing to train
+        HipressError: if a rank of a mesh with shards and replicas does not call this
     """
     modules: dict[str, Part] = {}
     for name, module in model.named_modules():
@@ -227,7 +233,7 @@ def reductions(model: FSDPModule, replicate_group: dist.ProcessGroup | None) -> 
             group = group_of(replicate_group, "compress_fsdp()")
             found.append(Reduction(*common, group, False, num_shards, index, False, True))
             continue
-        scatters, averages = _compressed_steps(first)
+        scatters, averages = _compressed_steps(first, timeout)
         if scatters:
             group, last = group_of(shard, "compress_fsdp()"), replicate is None
             found.append(Reduction(*common, group, True, num_shards, index, True, last))
@@ -253,7 +259,7 @@ def _ranks(group: dist.ProcessGroup | None) -> tuple[int, ...]:
     return () if group is None else tuple(dist.get_process_group_ranks(group))
 
 
-def _compressed_steps(module: Part) -> tuple[bool, bool]:
+def _compressed_steps(module: Part, timeout: float | None) -> tuple[bool, bool]:
     """Return whether to compress a module's reduce-scatter, and its all-reduce.
 
     All ranks of the module's mesh call this together, and decide alike.
@@ -263,8 +269,14 @@ def _compressed_steps(module: Part) -> tuple[bool, bool]:
         return replicate is None, shard is None
     if 1 in (shard.size(), replicate.size()):
         return replicate.size() == 1, replicate.size() > 1
+    _meet_on(mesh_of(module), shard, timeout)
     scatters = _crosses_hosts(shard, replicate)
     return scatters, _crosses_hosts(replicate, shard) or not scatters
+
+
+def _meet_on(mesh: DeviceMesh, group: dist.ProcessGroup, timeout: float | None) -> None:
+    """Wait until all ranks of a mesh are here; ``group`` is one of its process groups."""
+    meet(sorted(mesh.mesh.flatten().tolist()), meeting_seconds(group, timeout))
 
 
 def _crosses_hosts(group: dist.ProcessGroup, other: dist.ProcessGroup) -> bool:
@@ -333,13 +345,16 @@ def check_meshes(found: Reduction) -> None:
         )
 
 
-def share_problem(steps: Sequence[Reduction], problem: Exception | None) -> Exception | None:
+def share_problem(
+    steps: Sequence[Reduction], problem: Exception | None, timeout: float | None
+) -> Exception | None:
     """Return this rank's problem, or that of another rank in any dimension of the meshes.
 
-    All ranks of the meshes call this together.
+    All ranks of the meshes call this together, and wait ``timeout`` seconds for each other.
     """
     meshes = {p.device_mesh: None for step in steps for p in step.managed_parameters}
     for mesh in meshes:
+        _meet_on(mesh, mesh.get_group(0), timeout)
         for dimension in range(mesh.ndim):
             group = mesh.get_group(dimension)
             found = exchange.gather(group, str(problem or ""), "problems", str)

@@ -4,6 +4,7 @@ Four ranks train on each mesh with all scales of gradients and all kinds of gath
 must give FSDP2's gradients within float32's rounding, and a lossy codec equal weights on all ranks.
 """
 
+import contextlib
 import itertools
 import logging.handlers
 
@@ -511,6 +512,33 @@ def test_tensor_parallelism_of_frozen_quantized_weights_is_recognized():
     found = returned(run_ranks(adapt, WORLD))
     assert sorted(each[:2] for each in found) == [(rank, WORLD) for rank in range(WORLD)]
     assert all("'parts.0.uneven' differently on the ranks" in each[2] for each in found)
+
+
+def call_without_rank_3(rank):
+    """Return the error on a mesh on which one rank does not call compress_fsdp()."""
+    import datetime
+
+    import torch.distributed as dist
+
+    import hipress.torch
+
+    on_hosts("abcd", rank)
+    model = hybrid()[0]()
+    store = dist.distributed_c10d._get_default_store()
+    if rank == 3:
+        with contextlib.suppress(dist.DistStoreError):
+            store.wait([f"done {r}" for r in range(3)], datetime.timedelta(seconds=20))
+        return None
+    with pytest.raises(RuntimeError) as caught:
+        hipress.torch.compress_fsdp(model, "onebit", timeout=1)
+    store.set(f"done {rank}", "")
+    return [str(caught.value)]
+
+
+@pytest.mark.slow
+def test_rank_that_does_not_call_is_named_after_the_timeout():
+    for (error,) in returned(run_ranks(call_without_rank_3, WORLD, timeout=60))[:3]:
+        assert error.startswith("waited 1 s for rank 3 to call compress()")
 
 
 def replicate_by_backend(rank, factor):
