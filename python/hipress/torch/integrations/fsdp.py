@@ -24,7 +24,7 @@ from hipress.errors import HipressError
 from hipress.planning.plan import Decision
 from hipress.torch.autotune.choice import choose_method
 from hipress.torch.autotune.frontend import GroupFrontend
-from hipress.torch.autotune.gathers import no_gather
+from hipress.torch.autotune.gathers import DIFFERENCES, no_gather
 from hipress.torch.autotune.hooks import MEANS, SCATTERS, FlatBucket
 from hipress.torch.autotune.optimizers import TunedOptimizers, tuned_optimizers
 from hipress.torch.autotune.synchronizer import TunedSynchronizer
@@ -38,6 +38,8 @@ from hipress.torch.integrations.fsdp_gather import (
     PYTORCH,
     WeightGathers,
     check_gather,
+    check_memory,
+    replica_bytes,
     why_not_chosen,
 )
 from hipress.torch.integrations.fsdp_meshes import (
@@ -495,6 +497,8 @@ def compress_fsdp(
         check_meshes(step)
         if step.scatters or not crosses:
             check_gather(gather, gather_bits, [p for _, p in step.parameters], not crosses)
+            if gather == DIFFERENCES:
+                check_memory(_replica_bytes(steps))
         _check_tensor_parallel(step, type, plan, gather if step.scatters else None)
         followed = step.scatters and any(
             each.modules is step.modules and not each.scatters for each in steps
@@ -551,7 +555,7 @@ def compress_fsdp(
             compression.tune(frontend, optimizers, results=not step.scatters)
         if gather == AUTO or (gather is None and is_auto):
             if step.scatters or not crosses:
-                _choose_gather(compression, step, model)
+                _choose_gather(compression, step, model, steps)
         elif gather not in (None, PYTORCH) and step.scatters:
             compression.gathers = WeightGathers(engine, step.group, gather, gather_bits)
             compression.gathers.attach(model, step.modules)
@@ -670,7 +674,17 @@ def _compression(
     )
 
 
-def _choose_gather(compression: ShardedCompression, step: Reduction, model: FSDPModule) -> None:
+def _replica_bytes(steps: Sequence[Reduction]) -> int:
+    """Return the bytes of this rank's replicas in the gathers of all steps."""
+    return sum(replica_bytes(s.modules.values(), s.num_shards) for s in steps if s.scatters)
+
+
+def _choose_gather(
+    compression: ShardedCompression,
+    step: Reduction,
+    model: FSDPModule,
+    steps: Sequence[Reduction],
+) -> None:
     """Measure, and choose how weights are gathered, on all ranks together."""
     weights = [p for _, p in step.parameters]
     problem = why_not_chosen(step.modules.values(), device_of(weights), not step.scatters)
@@ -680,7 +694,12 @@ def _choose_gather(compression: ShardedCompression, step: Reduction, model: FSDP
     compression.gathers = WeightGathers(compression.engine, step.group, PYTORCH)
     may_round = not step.on_several_ranks()
     tuner = compression.gathers.tune(
-        model, step.modules, weights, lambda: compression.step, compression.rank, may_round
+        model,
+        step.modules,
+        _replica_bytes(steps),
+        lambda: compression.step,
+        compression.rank,
+        may_round,
     )
     compression.explain_gathers(tuner.explanation)
 

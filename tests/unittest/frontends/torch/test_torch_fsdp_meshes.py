@@ -541,6 +541,44 @@ def test_rank_that_does_not_call_is_named_after_the_timeout():
         assert error.startswith("waited 1 s for rank 3 to call compress()")
 
 
+def replicate_in_memory(rank):
+    """Compress a model with expert parallelism while the memory is limited.
+
+    Returns:
+        Bytes of the replicas of both process groups, bytes that they were expected to need, and
+        errors.
+    """
+    import hipress.torch
+    from hipress.torch.integrations import fsdp_gather
+
+    make = expert_parallel()[0]
+    model, needed, errors = make(), [], []
+    compression = hipress.torch.compress_fsdp(model, "none", min_size=0, gather="differences")
+    backward(model, rank, 0)
+    used = compression.gathers.replica_bytes
+    fsdp_gather.available_bytes = lambda: used - 1
+    with pytest.raises(ValueError) as caught:
+        hipress.torch.compress_fsdp(make(), "none", min_size=0, gather="differences")
+    errors.append(str(caught.value))
+    fsdp_gather.available_bytes = lambda: used
+    hipress.torch.compress_fsdp(make(), "none", min_size=0, gather="differences")
+
+    def choose(frontend, needed_bytes, *args):
+        needed.append(needed_bytes)
+        raise ValueError("not measured")
+
+    fsdp_gather.choose_gather = choose
+    with pytest.raises(ValueError, match="not measured"):
+        hipress.torch.compress_fsdp(make(), "none", min_size=0, gather="auto")
+    return used, needed, errors
+
+
+@pytest.mark.slow
+def test_memory_is_checked_for_the_replicas_of_all_process_groups():
+    for used, needed, (error,) in returned(run_ranks(replicate_in_memory, WORLD)):
+        assert needed == [used] and "its share of the available memory" in error
+
+
 def replicate_by_backend(rank, factor):
     """Compare both of PyTorch's replicate() on the backend "hipress" with theirs on Gloo."""
     import os
