@@ -12,6 +12,7 @@ from typing import Any, Union
 
 import torch
 import torch.distributed as dist
+from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule
 
 try:
@@ -95,6 +96,11 @@ def is_in(record: Any, state: str) -> bool:
 def shard_group_of(module: Part) -> dist.ProcessGroup | None:
     """Return the ranks that share a module's parameters. None: each rank has all of them."""
     return getattr(lookup(_groups(module)[0], "mesh_info"), "shard_process_group", None)
+
+
+def mesh_of(module: Part) -> DeviceMesh:
+    """Return the mesh of a module's dimensions for shards and replicas."""
+    return lookup(lookup(_groups(module)[0], "mesh_info"), "mesh")
 
 
 class DelegatedAllReduce:

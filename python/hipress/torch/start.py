@@ -49,8 +49,8 @@ def start(
         timeout = timeout.total_seconds()
     can_be = timeout is None or (isinstance(timeout, (int, float)) and timeout > 0)
     wait = timeout if timeout and can_be else timeout_of(group)
-    meeting = min(wait, timeout_of(group))
-    _meet(dist.get_process_group_ranks(group), meeting)
+    meeting = meeting_seconds(group, timeout)
+    meet(dist.get_process_group_ranks(group), meeting)
     described, problem = dict(same), ""
     where = device_of([p for _, p in parameters])
     try:
@@ -79,11 +79,26 @@ def start(
     return settings, engine
 
 
-def _meet(ranks: list[int], timeout: float) -> None:
-    """Wait until all ranks are here.
+def meeting_seconds(group: dist.ProcessGroup, timeout: object) -> float:
+    """Return the seconds to wait for other ranks of a group in :func:`meet`.
+
+    They are ``timeout``, a number or a ``datetime.timedelta``, but at most the group's.
+    :func:`start` raises the error of a ``timeout`` that is neither.
+    """
+    if isinstance(timeout, datetime.timedelta):
+        timeout = timeout.total_seconds()
+    can_be = isinstance(timeout, (int, float)) and timeout > 0
+    return min(timeout, timeout_of(group)) if can_be else timeout_of(group)
+
+
+def meet(ranks: Sequence[int], timeout: float) -> None:
+    """Wait until all ranks are here. All of them call this together, with ranks in one order.
 
     Otherwise our collective operations could meet those of a rank that is not here, perhaps of its
     backward pass. Neither error would show the cause.
+
+    Raises:
+        HipressError: if a rank is not here after ``timeout`` seconds
     """
     notes = GroupNotes("start", ranks, timeout)
     notes.share("here", "")

@@ -63,6 +63,8 @@ class Synchronizer:
         average: whether results are means instead of sums
         collective: default: an all-reduce
         shards: the part, if gradients are of a part of each parameter
+        orders: order of a gradient's elements in the state, for each parameter whose own order it
+            is not. A state of another order is not loaded
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class Synchronizer:
         average: bool = True,
         collective: AllReduce | None = None,
         shards: Shards | None = None,
+        orders: Mapping[str, str] | None = None,
     ) -> None:
         self.settings, self.engine, self.step, self.average = settings, engine, 0, average
         self.names = {id(parameter): name for name, parameter in parameters}
@@ -99,6 +102,8 @@ class Synchronizer:
         decisions = {} if settings.rank else settings.decisions
         parts = sorted((n, d.partitions) for n, d in decisions.items() if d.compress)
         about = list(sizes.items()), offsets, average, settings.devices_per_host, parts
+        self.orders = dict(orders or {})
+        about += (sorted(self.orders.items()),) if self.orders else ()
         self.layout = digest(str(about))
         """Digest that is equal in jobs of one size in which each task encodes the same elements."""
         self._offsets = offsets

@@ -233,7 +233,8 @@ def choose_gather(
 
     Args:
         frontend: the model's gathers, by PyTorch until a method is used
-        needed_bytes: bytes of a replica of all weights on this rank
+        needed_bytes: bytes of a replica of all weights on this rank, also of those that other
+            gathers of the model have
         available_bytes: bytes of memory that are available to this rank
         may_round: whether weights may be rounded
     """

@@ -7,11 +7,10 @@ gathered by :mod:`hipress.torch.integrations.fsdp_gather`.
 from __future__ import annotations
 
 import functools
-import logging
 import math
 import os
 import weakref
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -23,10 +22,9 @@ from hipress.autotune.methods import POWERSGD
 from hipress.config import AUTO, CompressionConfig
 from hipress.errors import HipressError
 from hipress.planning.plan import Decision
-from hipress.runtime.error_feedback import GlobalState
 from hipress.torch.autotune.choice import choose_method
 from hipress.torch.autotune.frontend import GroupFrontend
-from hipress.torch.autotune.gathers import no_gather
+from hipress.torch.autotune.gathers import DIFFERENCES, no_gather
 from hipress.torch.autotune.hooks import MEANS, SCATTERS, FlatBucket
 from hipress.torch.autotune.optimizers import TunedOptimizers, tuned_optimizers
 from hipress.torch.autotune.synchronizer import TunedSynchronizer
@@ -40,6 +38,8 @@ from hipress.torch.integrations.fsdp_gather import (
     PYTORCH,
     WeightGathers,
     check_gather,
+    check_memory,
+    replica_bytes,
     why_not_chosen,
 )
 from hipress.torch.integrations.fsdp_meshes import (
@@ -65,8 +65,6 @@ from hipress.torch.private_fsdp import ReduceScatter as FsdpReduceScatter
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.stats import Stats
-
-_log = logging.getLogger("hipress")
 
 _LATE = 1
 """Reduce-scatters that may run while the next module's gradients are computed. Each one keeps the
@@ -154,10 +152,9 @@ class ShardedCompression(TunedSynchronizer):
         self,
         *args: Any,
         shapes: Mapping[str, tuple[int, ...]],
-        reordered: Collection[str] = (),
         **options: Any,
     ) -> None:
-        self._reduced_shapes, self._reordered = shapes, reordered
+        self._reduced_shapes = shapes
         super().__init__(*args, **options)
         self._late: list[tuple[torch.futures.Future, Callable[[], None]]] = []
         """Running reduce-scatters whose results FSDP need not have before the backward pass ends.
@@ -222,21 +219,6 @@ class ShardedCompression(TunedSynchronizer):
     def _shape(self, parameter: DTensor) -> tuple[int, ...]:
         # A reduce-scatter has whole gradients, an all-reduce this rank's shards.
         return self._reduced_shapes[self.names[id(parameter)]]
-
-    def reshard(self, states: dict[str, GlobalState]) -> None:
-        """See :meth:`hipress.runtime.error_feedback.ErrorFeedback.reshard`.
-
-        States of parameters that are sharded by another dimension than 0 are dropped: the order of
-        their elements depends on the number of shards.
-        """
-        dropped = sorted(self._reordered & states.keys())
-        if dropped:
-            _log.warning(
-                "the residual of %s is dropped: its parameter is sharded by another dimension "
-                "than 0, and the state is of another job",
-                dropped,
-            )
-        super().reshard({name: each for name, each in states.items() if name not in dropped})
 
 
 class MeshCompression:
@@ -504,7 +486,7 @@ def compress_fsdp(
         TypeError: if the model is not a fully_shard-ed one
     """
     _check_model(model, gather)
-    steps = reductions(model, replicate_group)
+    steps = reductions(model, replicate_group, timeout)
     crosses = any(step.scatters for step in steps)
     tuned: list[TunedOptimizers | None] = []
     problem: Exception | None = None
@@ -516,6 +498,8 @@ def compress_fsdp(
         if step.scatters or not crosses:
             weights = [p for _, p in step.parameters]
             check_gather(gather, gather_bits, weights, not crosses, encode_on)
+            if gather == DIFFERENCES:
+                check_memory(_replica_bytes(steps), weights[0].device, encode_on)
         _check_tensor_parallel(step, type, plan, gather if step.scatters else None)
         followed = step.scatters and any(
             each.modules is step.modules and not each.scatters for each in steps
@@ -538,7 +522,7 @@ def compress_fsdp(
             )
         tuned.append(tuned_optimizers(settings, step.trained, optimizer))
         for name, module in step.modules.items():
-            _check_module(name, module, settings, step.names)
+            _check_module(name, module, settings, step)
         return settings
 
     started: list[tuple[Settings, ProcessGroupEngine]] = []
@@ -556,7 +540,7 @@ def compress_fsdp(
             )
         except ValueError as error:
             problem = problem or error
-    problem = share_problem(steps, problem)
+    problem = share_problem(steps, problem, timeout)
     if problem:
         raise problem
     parts = []
@@ -572,7 +556,7 @@ def compress_fsdp(
             compression.tune(frontend, optimizers, results=not step.scatters)
         if gather == AUTO or (gather is None and is_auto):
             if step.scatters or not crosses:
-                _choose_gather(compression, step, model)
+                _choose_gather(compression, step, model, steps)
         elif gather not in (None, PYTORCH) and step.scatters:
             compression.gathers = WeightGathers(engine, step.group, gather, gather_bits, encode_on)
             compression.gathers.attach(model, step.modules)
@@ -687,11 +671,21 @@ def _compression(
         collective=collective,
         shards=step.shards(),
         shapes=step.shapes,
-        reordered=step.reordered,
+        orders=step.orders(),
     )
 
 
-def _choose_gather(compression: ShardedCompression, step: Reduction, model: FSDPModule) -> None:
+def _replica_bytes(steps: Sequence[Reduction]) -> int:
+    """Return the bytes of this rank's replicas in the gathers of all steps."""
+    return sum(replica_bytes(s.modules.values(), s.num_shards) for s in steps if s.scatters)
+
+
+def _choose_gather(
+    compression: ShardedCompression,
+    step: Reduction,
+    model: FSDPModule,
+    steps: Sequence[Reduction],
+) -> None:
     """Measure, and choose how weights are gathered, on all ranks together."""
     weights = [p for _, p in step.parameters]
     problem = why_not_chosen(step.modules.values(), device_of(weights), not step.scatters)
@@ -701,7 +695,12 @@ def _choose_gather(compression: ShardedCompression, step: Reduction, model: FSDP
     compression.gathers = WeightGathers(compression.engine, step.group, PYTORCH)
     may_round = not step.on_several_ranks()
     tuner = compression.gathers.tune(
-        model, step.modules, weights, lambda: compression.step, compression.rank, may_round
+        model,
+        step.modules,
+        _replica_bytes(steps),
+        lambda: compression.step,
+        compression.rank,
+        may_round,
     )
     compression.explain_gathers(tuner.explanation)
 
@@ -717,19 +716,20 @@ def _reduce_by(compression: ShardedCompression, step: Reduction) -> None:
             module.set_all_reduce_hook(_AllReduce(unit, step.shard, module, native))
 
 
-def _check_module(
-    module_name: str, module: Part, settings: Settings, names: Mapping[int, str]
-) -> None:
+def _check_module(module_name: str, module: Part, settings: Settings, step: Reduction) -> None:
     if not managed(module):
         return
     if any(isinstance(hook, (_ReduceScatter, _AllReduce)) for hook in hooks(module)):
         raise ValueError(f"module {module_name!r} has compressed gradients already")
     if hooks(module)[1] is not None:
         raise ValueError(f"module {module_name!r} has an all-reduce hook already")
+    may_be_trained = {name for name, _ in step.parameters}
     for each in managed(module):
-        parameter, name = each.sharded_param, names[id(each.sharded_param)]
+        parameter, name = each.sharded_param, step.names[id(each.sharded_param)]
         dtype = reduce_dtype(module, each)
-        if dtype not in FLAGS and settings.compresses(name, parameter.numel()):
+        if name not in may_be_trained or dtype in FLAGS:
+            continue
+        if settings.compresses(name, parameter.numel()):
             raise ValueError(
                 f"the gradient of {name!r} is reduced as {str(dtype).removeprefix('torch.')}; what "
                 "can be compressed is float32, float16 and bfloat16"

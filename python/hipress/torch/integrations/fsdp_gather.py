@@ -118,7 +118,7 @@ def check_gather(
         encode_on: where the weights are encoded, "host" or "device"
 
     Raises:
-        ValueError: if they are wrong, do not fit the model, or there is too little memory
+        ValueError: if they are wrong or do not fit the model
     """
     modes = (AUTO, PYTORCH, *MODES)
     if gather is not None and gather not in modes:
@@ -139,15 +139,27 @@ def check_gather(
         check_type(device)
         if gather != "exact":
             check_codec(device, _codecs(gather, bits).decoder(OWN).config)
-    if gather == "differences":
-        on_gpu = encode_on == "device" and device.type == "cuda"
-        available = torch.cuda.mem_get_info(device)[0] if on_gpu else available_bytes()
-        if (needed := replica_bytes(parameters)) > available:
-            raise ValueError(
-                f'gather="differences" needs {needed / 1e9:.1f} GB for this rank\'s replica of all '
-                f"weights, and its share of the available memory {'of the GPU ' if on_gpu else ''}"
-                f'is {available / 1e9:.1f} GB: use gather="blocks"'
-            )
+
+
+def check_memory(needed: int, device: torch.device, encode_on: str = "host") -> None:
+    """Check that this rank has the memory for its replica of all weights, ``needed`` bytes.
+
+    Args:
+        needed: bytes of the replicas of all process groups
+        device: where the weights are
+        encode_on: where they are encoded: with "device" on a GPU the replica is in its memory
+
+    Raises:
+        ValueError: if there is too little memory
+    """
+    on_gpu = encode_on == "device" and device.type == "cuda"
+    available = torch.cuda.mem_get_info(device)[0] if on_gpu else available_bytes()
+    if needed > available:
+        raise ValueError(
+            f'gather="differences" needs {needed / 1e9:.1f} GB for this rank\'s replica of all '
+            f"weights, and its share of the available memory {'of the GPU ' if on_gpu else ''}"
+            f'is {available / 1e9:.1f} GB: use gather="blocks"'
+        )
 
 
 def _codecs(mode: str, bits: int | None) -> Codecs:
@@ -172,9 +184,10 @@ def why_not_chosen(modules: Iterable[Part], device: torch.device, replicated: bo
     return ""
 
 
-def replica_bytes(parameters: Sequence[DTensor]) -> int:
-    """Return the bytes of a replica of parameters, if weights are gathered in their own dtype."""
-    return sum(p.numel() * p.element_size() for p in parameters)
+def replica_bytes(modules: Iterable[Part], ranks: int) -> int:
+    """Return the bytes of a replica of what modules gather from so many ranks, with padding."""
+    gathered = (will_gather(module, each) for module in modules for each in managed(module))
+    return ranks * sum(dtype.itemsize * count for dtype, count in gathered)
 
 
 def available_bytes() -> float:
@@ -243,15 +256,17 @@ class WeightGathers(TunedGathers):
         self,
         model: FSDPModule,
         modules: Mapping[str, Part],
-        parameters: Sequence[DTensor],
+        replica: int,
         step: Callable[[], int],
         log_rank: int,
         may_round: bool = True,
     ) -> GatherTuner:
         """Choose the mode by measurements, and use it, on all ranks together.
 
-        ``step`` returns the number of the step that begins. The rank with ``log_rank`` 0 writes the
-        log in training. ``may_round`` is whether weights may be rounded.
+        ``replica`` is the size of this rank's replica of all weights in bytes, also of the weights
+        that other gathers of the model have. ``step`` returns the number of the step that begins.
+        The rank with ``log_rank`` 0 writes the log in training. ``may_round`` is whether weights
+        may be rounded.
         """
         counts = dict.fromkeys(FLAGS, 0)
         for module in modules.values():
@@ -261,8 +276,7 @@ class WeightGathers(TunedGathers):
         ranks = self.engine.world_size
         gathered = [_gathered(n, module, ranks) for n, module in modules.items() if managed(module)]
         frontend = GatherFrontend(self, self.group, gathered, step, log_rank)
-        needed = replica_bytes(parameters)
-        self.tuner = choose_gather(frontend, needed, available_bytes(), may_round)
+        self.tuner = choose_gather(frontend, replica, available_bytes(), may_round)
         if self.tuner.is_measured:
             self.use(self.tuner.method)
             self.attach(model, modules)

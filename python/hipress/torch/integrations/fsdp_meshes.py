@@ -22,8 +22,9 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
+from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule
-from torch.distributed.tensor import DTensor
+from torch.distributed.tensor import DTensor, Placement, Shard
 
 from hipress.torch import exchange
 from hipress.torch.autotune import choice
@@ -33,12 +34,14 @@ from hipress.torch.integrations.checks import group_of
 from hipress.torch.private_fsdp import (
     Part,
     managed,
+    mesh_of,
     parts_of,
     reduce_dtype,
     replicate_group_of,
     shape_of,
     shard_group_of,
 )
+from hipress.torch.start import meet, meeting_seconds
 from hipress.torch.synchronizer import Shards
 
 
@@ -96,18 +99,35 @@ class Reduction(NamedTuple):
             for each in managed(module)
         }
 
-    @property
-    def reordered(self) -> frozenset[str]:
-        """Parameters sharded by another dimension than 0.
+    def orders(self) -> dict[str, str]:
+        """Return the order of a gradient's elements in the state, where it is not the parameter's.
 
-        The order of the elements of their whole gradients depends on the number of shards.
+        The order depends on the mesh where a parameter is sharded by another dimension than 0, or
+        where each rank of another dimension has elements of its own in the state. It is a text that
+        is equal if the order is.
         """
-        return frozenset(
-            self.names[id(each.sharded_param)]
-            for module in self.modules.values()
-            for each in managed(module)
-            if each.fsdp_placement.dim != 0
-        )
+        parameters, dimensions = dict(self.parameters), self._other_dimensions()
+        count = math.prod(map(len, dimensions))
+        replicate = replicate_group_of(self._module) if self.scatters else None
+        found: dict[str, str] = {}
+        for each in (each for module in self.modules.values() for each in managed(module)):
+            name, dimension = self.names[id(each.sharded_param)], each.fsdp_placement.dim
+            if name not in parameters:
+                continue
+            about, size = [], count * math.prod(shape_of(each, self.num_shards))
+            if dimension and self.num_shards > 1:
+                about.append(f"dimension {dimension} in {self.num_shards} shards")
+            sharded = _sharded_over(parameters[name])
+            placements = [sharded.get(ranks) for ranks in dimensions]
+            # Equal parts of dimension 0 are in the parameter's order.
+            if size != parameters[name].numel() or any(p != Shard(0) for p in placements):
+                for ranks, placement in zip(dimensions, placements):
+                    about.append(f"{placement or 'whole'} on {len(ranks)} ranks")
+            if replicate is not None and replicate.size() > 1:
+                about.append(f"{replicate.size()} replicas")
+            if about:
+                found[name] = ", ".join(about)
+        return found
 
     def shards(self) -> Shards | None:
         """Return which of several independent parts of the state this rank's group has.
@@ -148,6 +168,11 @@ class Reduction(NamedTuple):
         ]
 
     @property
+    def managed_parameters(self) -> list[DTensor]:
+        """All parameters of the modules, also those that are never trained."""
+        return [each.sharded_param for module in self.modules.values() for each in managed(module)]
+
+    @property
     def _module(self) -> Part:
         """First module. All modules have the same process groups."""
         return next(iter(self.modules.values()))
@@ -155,34 +180,38 @@ class Reduction(NamedTuple):
     def _other_dimensions(self) -> list[tuple[int, ...]]:
         """Return the ranks of each dimension over which some parameters are sharded, but not here.
 
-        These are the dimensions of tensor and expert parallelism.
+        These are the dimensions of tensor and expert parallelism. Perhaps only parameters that are
+        never trained are sharded over them, as in QLoRA.
         """
         own = map(_ranks, (self.group, shard_group_of(self._module)))
         replicate = replicate_group_of(self._module)
         known = {*own, _ranks(replicate)}
-        found = (ranks for _, p in self.parameters for ranks in _sharded_over(p))
+        found = (ranks for p in self.managed_parameters for ranks in _sharded_over(p))
         return [ranks for ranks in dict.fromkeys(found) if ranks not in known]
 
 
-def _sharded_over(parameter: DTensor) -> list[tuple[int, ...]]:
-    """Return the ranks of each dimension over which a parameter is sharded."""
+def _sharded_over(parameter: DTensor) -> dict[tuple[int, ...], Placement]:
+    """Return the placement in each dimension over which a parameter is sharded, by its ranks."""
     mesh = parameter.device_mesh
     ranks = (_ranks(mesh.get_group(dimension)) for dimension in range(mesh.ndim))
-    return [
-        each
+    return {
+        each: placement
         for each, placement in zip(ranks, parameter.placements)
         if len(each) > 1 and not placement.is_replicate()
-    ]
+    }
 
 
-def reductions(model: FSDPModule, replicate_group: dist.ProcessGroup | None) -> list[Reduction]:
+def reductions(
+    model: FSDPModule, replicate_group: dist.ProcessGroup | None, timeout: float | None
+) -> list[Reduction]:
     """Return the steps that are compressed, in one order on all ranks.
 
     Whole parameters are resharded first. With ``replicate_group``, which FSDP does not know, there
-    is one step.
+    is one step. ``timeout`` is the time in seconds to wait for another rank; default: the group's.
 
     Raises:
         ValueError: if there is nothing to train
+        HipressError: if a rank of a mesh with shards and replicas does not call this
     """
     modules: dict[str, Part] = {}
     for name, module in model.named_modules():
@@ -204,7 +233,7 @@ def reductions(model: FSDPModule, replicate_group: dist.ProcessGroup | None) -> 
             group = group_of(replicate_group, "compress_fsdp()")
             found.append(Reduction(*common, group, False, num_shards, index, False, True))
             continue
-        scatters, averages = _compressed_steps(first)
+        scatters, averages = _compressed_steps(first, timeout)
         if scatters:
             group, last = group_of(shard, "compress_fsdp()"), replicate is None
             found.append(Reduction(*common, group, True, num_shards, index, True, last))
@@ -230,7 +259,7 @@ def _ranks(group: dist.ProcessGroup | None) -> tuple[int, ...]:
     return () if group is None else tuple(dist.get_process_group_ranks(group))
 
 
-def _compressed_steps(module: Part) -> tuple[bool, bool]:
+def _compressed_steps(module: Part, timeout: float | None) -> tuple[bool, bool]:
     """Return whether to compress a module's reduce-scatter, and its all-reduce.
 
     All ranks of the module's mesh call this together, and decide alike.
@@ -240,8 +269,14 @@ def _compressed_steps(module: Part) -> tuple[bool, bool]:
         return replicate is None, shard is None
     if 1 in (shard.size(), replicate.size()):
         return replicate.size() == 1, replicate.size() > 1
+    _meet_on(mesh_of(module), shard, timeout)
     scatters = _crosses_hosts(shard, replicate)
     return scatters, _crosses_hosts(replicate, shard) or not scatters
+
+
+def _meet_on(mesh: DeviceMesh, group: dist.ProcessGroup, timeout: float | None) -> None:
+    """Wait until all ranks of a mesh are here; ``group`` is one of its process groups."""
+    meet(sorted(mesh.mesh.flatten().tolist()), meeting_seconds(group, timeout))
 
 
 def _crosses_hosts(group: dist.ProcessGroup, other: dist.ProcessGroup) -> bool:
@@ -310,13 +345,16 @@ def check_meshes(found: Reduction) -> None:
         )
 
 
-def share_problem(steps: Sequence[Reduction], problem: Exception | None) -> Exception | None:
+def share_problem(
+    steps: Sequence[Reduction], problem: Exception | None, timeout: float | None
+) -> Exception | None:
     """Return this rank's problem, or that of another rank in any dimension of the meshes.
 
-    All ranks of the meshes call this together.
+    All ranks of the meshes call this together, and wait ``timeout`` seconds for each other.
     """
-    meshes = {p.device_mesh: None for step in steps for _, p in step.parameters}
+    meshes = {p.device_mesh: None for step in steps for p in step.managed_parameters}
     for mesh in meshes:
+        _meet_on(mesh, mesh.get_group(0), timeout)
         for dimension in range(mesh.ndim):
             group = mesh.get_group(dimension)
             found = exchange.gather(group, str(problem or ""), "problems", str)

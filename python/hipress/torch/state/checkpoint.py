@@ -73,6 +73,7 @@ def state_dict(of: Stateful) -> dict[str, Any]:
         "topology": of.topology,
         "type": of.settings.type,
         "layout": of.layout,
+        "orders": dict(of.orders),
     }
     in_warm_up = of.step < of.settings.warmup_steps
 
@@ -156,7 +157,7 @@ def load_state_dict(of: Stateful, state: Mapping[str, Any]) -> None:
         ValueError: If ranks or tensors are missing, or the state is malformed or another model's.
     """
     parts = unpack(state)
-    saved = Saved((rank for rank, part in parts.items() if part), parts.__getitem__)
+    saved = Saved(of, (rank for rank, part in parts.items() if part), parts.__getitem__)
     is_share = set(parts) == set(slots_of(of.rank, of.world_size))
     if not saved.ranks and not is_share:
         raise ValueError("the state of the compression is empty: it has no rank")
@@ -230,7 +231,7 @@ def _load(of: Stateful, saved: Saved, complete: bool = False) -> None:
     # all-reduce have the same layout, so they all take this branch or none does.
     if is_empty and not exact and not (same and is_missing and not own):
         of.error_feedback.load({}, {})
-        return _finish(of, some, {})
+        return _finish(of, some, {}, saved.rank(saved.ranks[0]).dropped)
     one_for_all = not complete and (is_empty or saved.ranks == [0])
     if missing and not one_for_all and (complete or not own or is_missing):
         raise ValueError(
@@ -255,7 +256,8 @@ def _load(of: Stateful, saved: Saved, complete: bool = False) -> None:
             _check_names(of, saved.rank(of.rank).names())
             of.reshard(carry_over_saved(of, saved.rank(of.rank)))
         ranks = saved.ranks if lacks_own else [of.rank]
-        _finish(of, some, shared_parts(saved, ranks))
+        shared = shared_parts(saved, ranks)
+        _finish(of, some, shared, saved.rank(ranks[0]).dropped)
     if missing and (lacks_own or not own) and not is_empty and _is_partial(saved):
         count = some["world_size"]
         _log.warning(
@@ -274,13 +276,29 @@ def _use_merged(of: Stateful, merged: Merged) -> None:
     else:
         _check_names(of, merged.names)
         of.reshard(merged.states)
-    _finish(of, merged.fields, merged.shared)
+    _finish(of, merged.fields, merged.shared, merged.dropped)
 
 
 def _finish(
-    of: Stateful, fields: Mapping[str, Any], shared: Mapping[tuple[str, int], torch.Tensor]
+    of: Stateful,
+    fields: Mapping[str, Any],
+    shared: Mapping[tuple[str, int], torch.Tensor],
+    dropped: Collection[str],
 ) -> None:
-    """Load the shared momentum and the step, after the residuals."""
+    """Load the shared momentum and the step, after the residuals.
+
+    Args:
+        of: The compression that is loaded.
+        fields: Fields of one saved rank.
+        shared: Parts of the shared momentum.
+        dropped: Gradients of whose state the elements are in another order than in this job.
+    """
+    if dropped:
+        _log.warning(
+            "the saved residuals and momentum of %s are dropped: the state has their elements in "
+            "another order, because the saved job sharded these parameters differently",
+            sorted(dropped),
+        )
     if of.shared:
         _load_shared(of, shared)
     of.step = fields["step"]
@@ -383,7 +401,7 @@ def load_checkpoint(of: Stateful, path: str | os.PathLike, key: str = "hipress")
     own = read(of.rank) if f"{prefix}{of.rank}" in names else {}
     size = (own or read(0))["world_size"]
     ranks = (rank for rank in range(size) if f"{prefix}{rank}" in names)
-    _load(of, Saved(ranks, lambda r: own if r == of.rank else read(r)), complete=True)
+    _load(of, Saved(of, ranks, lambda r: own if r == of.rank else read(r)), complete=True)
 
 
 def is_complete(path: str | os.PathLike[str]) -> bool:

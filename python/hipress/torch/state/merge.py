@@ -31,6 +31,8 @@ class Merged(NamedTuple):
     """Parts of the shared momentum, by gradient and first element."""
     is_empty: bool
     """Whether there are only counts of steps: no residual, no momentum."""
+    dropped: set[str]
+    """Gradients of whose state the elements are in another order than in this job."""
 
 
 def missing_ranks(fields: Mapping[str, Any], ranks: Collection[int]) -> list[int]:
@@ -42,13 +44,14 @@ def merge(of: Stateful, saved: Saved) -> Merged:
     """Return the sum of these ranks' states, which are read one by one."""
     states: dict[str, GlobalState] = {}
     names: set[str] = set()
+    dropped: set[str] = set()
     is_empty = True
     fields: Mapping[str, Any] = {}
     shared: dict[tuple[str, int], torch.Tensor] = {}
     for number in saved.ranks:
         rank = saved.rank(number)
         fields, is_empty = fields or rank.fields, is_empty and rank.is_empty
-        names |= rank.names()
+        names, dropped = names | rank.names(), dropped | rank.dropped
         shared = {**shared_parts(saved, [number]), **shared}
         peers = rank.fields["peers"]  # each of which gave a share to a mean
         for (name, _), task in rank.tasks.items():
@@ -73,7 +76,7 @@ def merge(of: Stateful, saved: Saved) -> Merged:
             if name in of.sizes:
                 state = states.setdefault(name, GlobalState(of.sizes[name]))
                 add_unsharded(state, unsharded, rank.fields["type"], of.settings.type)
-    return Merged(fields, names, states, shared, is_empty)
+    return Merged(fields, names, states, shared, is_empty, dropped)
 
 
 def add_unsharded(state: GlobalState, saved: TaskState, type: str, mine: str) -> None:
@@ -147,12 +150,13 @@ def merge_between_ranks(of: Stateful, saved: Saved) -> Merged | None:
             "hipress.torch.load_checkpoint() reads those of a torch.distributed.checkpoint"
         )
     of.before_load(common["world_size"], common["type"])
-    mine = merge(of, Saved((r for r, holder in holders.items() if holder == me), saved.read))
+    mine = merge(of, Saved(of, (r for r, holder in holders.items() if holder == me), saved.read))
     about = {
         "names": sorted(mine.names),
         "states": {n: [state.step, *sorted(state.states)] for n, state in mine.states.items()},
         "shared": [[*key, values.numel()] for key, values in mine.shared.items()],
         "is_empty": mine.is_empty,
+        "dropped": sorted(mine.dropped),
     }
     all_about = exchange.gather(group, about, "saved states", dict[str, Any])
     states: dict[str, GlobalState] = {}
@@ -178,5 +182,8 @@ def merge_between_ranks(of: Stateful, saved: Saved) -> Merged | None:
                 values = torch.empty(count, dtype=torch.float32, device=device)
             dist.broadcast(values, dist.get_global_rank(group, holder), group=group)
             shared[key] = values.cpu()
-    names = {name for each in all_about for name in each["names"]}
-    return Merged(common, names, states, shared, all(each["is_empty"] for each in all_about))
+    names, dropped = (
+        {name for each in all_about for name in each[key]} for key in ("names", "dropped")
+    )
+    is_empty = all(each["is_empty"] for each in all_about)
+    return Merged(common, names, states, shared, is_empty, dropped)

@@ -75,6 +75,7 @@ class Stateful(Protocol):
     layout: int
     average: bool
     sizes: Mapping[str, int]
+    orders: Mapping[str, str]
     engine: Any
     group: dist.ProcessGroup | None
     error_feedback: ErrorFeedback
@@ -104,6 +105,8 @@ class RankState:
         self.tasks: dict[tuple[str, int], TaskState] = {}
         self.to_reshard: dict[str, TaskState] = {}
         self.shared: dict[str, TaskState] = {}
+        self.dropped: set[str] = set()
+        """Gradients of whose state the elements are in another order than in this job."""
 
     @property
     def is_empty(self) -> bool:
@@ -113,23 +116,40 @@ class RankState:
 
     def names(self) -> set[str]:
         """Return the names of gradients that have a state."""
-        return {name for name, _ in self.tasks} | set(self.to_reshard)
+        return {name for name, _ in self.tasks} | set(self.to_reshard) | self.dropped
+
+    def drop_reordered(self, of: Stateful) -> None:
+        """Drop the states whose elements are in another order than those of ``of``."""
+        theirs = self.fields.get("orders", {})
+
+        def is_dropped(name: str) -> bool:
+            return name in of.sizes and theirs.get(name, "") != of.orders.get(name, "")
+
+        self.dropped = set(filter(is_dropped, self.names() | set(self.shared)))
+        for entries in (self.to_reshard, self.shared):
+            for name in self.dropped & entries.keys():
+                del entries[name]
+        for key in [key for key in self.tasks if key[0] in self.dropped]:
+            del self.tasks[key]
 
 
 class Saved:
     """States of several ranks, of which one at a time is in memory if they are in a file.
 
     Args:
+        of: Compression that is loaded.
         ranks: Ranks that are there.
         read: Function that returns a rank's state.
     """
 
-    def __init__(self, ranks: Iterable[int], read: Callable[[int], Mapping[str, Any]]) -> None:
-        self.ranks, self.read = sorted(ranks), read
+    def __init__(
+        self, of: Stateful, ranks: Iterable[int], read: Callable[[int], Mapping[str, Any]]
+    ) -> None:
+        self.ranks, self.read, self._of = sorted(ranks), read, of
         self._last: tuple[int, RankState] | None = None
 
     def rank(self, rank: int) -> RankState:
-        """Return a rank's state.
+        """Return a rank's state, without gradients whose elements are in another order.
 
         Raises:
             ValueError: If it is of another version of HiPress.
@@ -143,6 +163,7 @@ class Saved:
                     f"version {VERSION}"
                 )
             self._last = rank, _parse(part)
+            self._last[1].drop_reordered(self._of)
         return self._last[1]
 
 

@@ -57,9 +57,9 @@ def attack(rank, place, attacker, path, secrets):
         exchange_at(place, attacker)
         return
     if place == "start":
-        from hipress.torch.start import _meet
+        from hipress.torch.start import meet
 
-        _meet([0, 1], 20)
+        meet([0, 1], 20)
     with contextlib.suppress(ImportError, RuntimeError):
         from hipress.torch.authentication import authenticate
 

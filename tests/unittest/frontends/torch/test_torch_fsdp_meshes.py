@@ -4,7 +4,9 @@ Four ranks train on each mesh with all scales of gradients and all kinds of gath
 must give FSDP2's gradients within float32's rounding, and a lossy codec equal weights on all ranks.
 """
 
+import contextlib
 import itertools
+import logging.handlers
 
 import pytest
 
@@ -374,6 +376,63 @@ def test_training_resumes_bit_for_bit(name, tmp_path):
     assert returned(run_ranks(resume, WORLD, *MESHES[name], str(tmp_path))) == [True] * WORLD
 
 
+def move(rank, saved_mesh, make_mesh, share):
+    """Load the state of one mesh on another, and train a step.
+
+    Returns:
+        Parameters whose gradients are those of a job that begins, and the warnings.
+    """
+    import torch.distributed as dist
+
+    import hipress.torch
+
+    warnings = logging.handlers.BufferingHandler(100)
+    warnings.setLevel(logging.WARNING)
+    logging.getLogger("hipress").addHandler(warnings)
+
+    def compressed(make):
+        model = make()
+        return model, hipress.torch.compress_fsdp(model, "topk", ratio=0.3, min_size=0)
+
+    make, data = saved_mesh()
+    model, compression = compressed(make)
+    backward(model, rank if data is None else data, 0)
+    states = [None] * WORLD
+    dist.all_gather_object(states, compression.state_dict())
+    make, data = make_mesh()
+    found = []
+    for load in (False, True):
+        model, compression = compressed(make)
+        if load:
+            whole = {key: value for state in states for key, value in state.items() if value}
+            compression.load_state_dict(states[rank] if share else whole)
+            assert compression.step == 1
+        found.append(backward(model, rank if data is None else data, 1))
+    fresh, loaded = found
+    same = [n for n, gradient in loaded.items() if torch.equal(gradient, fresh[n])]
+    on_all = [None] * WORLD
+    dist.all_gather_object(on_all, same)
+    same = set.intersection(*map(set, on_all))  # a rank may have no element of a parameter
+    return same, [record.getMessage() for record in warnings.buffer]
+
+
+@needs_names
+@pytest.mark.slow(keep=1)
+@pytest.mark.parametrize(
+    ("saved", "loaded", "share", "dropped"),
+    [
+        (one_dimension, tensor_parallel_with_equal_biases, True, ["bias", "uneven"]),
+        (other_dimension, one_dimension, False, ["uneven"]),
+        (tensor_parallel, tensor_parallel, True, []),
+    ],
+)
+def test_state_is_dropped_where_the_mesh_orders_elements_differently(saved, loaded, share, dropped):
+    names = [f"parts.{i}.{name}" for i in range(2) for name in dropped]
+    for same, warnings in returned(run_ranks(move, WORLD, saved, loaded, share)):
+        assert sorted(same) == names
+        assert len(warnings) == bool(names) and (not names or str(names) in warnings[0])
+
+
 def refuse(rank):
     """Try what is refused, and return the messages."""
     import torch.distributed as dist
@@ -422,6 +481,102 @@ def test_meshes_that_do_not_fit_are_refused_on_all_ranks():
     for said in found:
         for sentence, text in zip(said, expected, strict=True):
             assert text in sentence, said
+
+
+def adapt(rank):
+    """Compress a model whose quantized weights are sharded over ranks of tensor parallelism.
+
+    Returns:
+        Number of this rank and of all ranks in the saved state, and the error of a rounding gather.
+    """
+    import hipress.torch
+
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("data", "tensor"))
+
+    def make():
+        model = Model()
+        for part in model.parts:
+            quantized = part.weight.detach().to(torch.int8)
+            placed = distribute_tensor(quantized, mesh["tensor"], [Shard(0)])
+            part.weight = torch.nn.Parameter(placed, requires_grad=False)
+        return shard_all(model, mesh=mesh["data"])
+
+    with pytest.raises(ValueError) as caught:
+        hipress.torch.compress_fsdp(make(), "maxmin", min_size=0, gather="blocks")
+    compression = hipress.torch.compress_fsdp(make(), "maxmin", min_size=0)
+    return compression.rank, compression.world_size, str(caught.value)
+
+
+@pytest.mark.slow
+def test_tensor_parallelism_of_frozen_quantized_weights_is_recognized():
+    found = returned(run_ranks(adapt, WORLD))
+    assert sorted(each[:2] for each in found) == [(rank, WORLD) for rank in range(WORLD)]
+    assert all("'parts.0.uneven' differently on the ranks" in each[2] for each in found)
+
+
+def call_without_rank_3(rank):
+    """Return the error on a mesh on which one rank does not call compress_fsdp()."""
+    import datetime
+
+    import torch.distributed as dist
+
+    import hipress.torch
+
+    on_hosts("abcd", rank)
+    model = hybrid()[0]()
+    store = dist.distributed_c10d._get_default_store()
+    if rank == 3:
+        with contextlib.suppress(dist.DistStoreError):
+            store.wait([f"done {r}" for r in range(3)], datetime.timedelta(seconds=20))
+        return None
+    with pytest.raises(RuntimeError) as caught:
+        hipress.torch.compress_fsdp(model, "onebit", timeout=1)
+    store.set(f"done {rank}", "")
+    return [str(caught.value)]
+
+
+@pytest.mark.slow
+def test_rank_that_does_not_call_is_named_after_the_timeout():
+    for (error,) in returned(run_ranks(call_without_rank_3, WORLD, timeout=60))[:3]:
+        assert error.startswith("waited 1 s for rank 3 to call compress()")
+
+
+def replicate_in_memory(rank):
+    """Compress a model with expert parallelism while the memory is limited.
+
+    Returns:
+        Bytes of the replicas of both process groups, bytes that they were expected to need, and
+        errors.
+    """
+    import hipress.torch
+    from hipress.torch.integrations import fsdp_gather
+
+    make = expert_parallel()[0]
+    model, needed, errors = make(), [], []
+    compression = hipress.torch.compress_fsdp(model, "none", min_size=0, gather="differences")
+    backward(model, rank, 0)
+    used = compression.gathers.replica_bytes
+    fsdp_gather.available_bytes = lambda: used - 1
+    with pytest.raises(ValueError) as caught:
+        hipress.torch.compress_fsdp(make(), "none", min_size=0, gather="differences")
+    errors.append(str(caught.value))
+    fsdp_gather.available_bytes = lambda: used
+    hipress.torch.compress_fsdp(make(), "none", min_size=0, gather="differences")
+
+    def choose(frontend, needed_bytes, *args):
+        needed.append(needed_bytes)
+        raise ValueError("not measured")
+
+    fsdp_gather.choose_gather = choose
+    with pytest.raises(ValueError, match="not measured"):
+        hipress.torch.compress_fsdp(make(), "none", min_size=0, gather="auto")
+    return used, needed, errors
+
+
+@pytest.mark.slow
+def test_memory_is_checked_for_the_replicas_of_all_process_groups():
+    for used, needed, (error,) in returned(run_ranks(replicate_in_memory, WORLD)):
+        assert needed == [used] and "its share of the available memory" in error
 
 
 def replicate_by_backend(rank, factor):

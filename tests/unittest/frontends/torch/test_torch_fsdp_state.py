@@ -287,6 +287,49 @@ def test_job_of_another_size_loads_shared_momentum_with_pytorch(tmp_path, kind, 
             torch.testing.assert_close(values, 0.5 * saved[0][name], rtol=1e-6, atol=1e-6)
 
 
+def stages(rank, path):
+    """Save and load the states of two stages of a pipeline, each on two ranks.
+
+    Returns:
+        Whether the state that both ways of loading restore is the one that this rank saved.
+    """
+    import torch.distributed.checkpoint as dcp
+    from torch.distributed.device_mesh import DeviceMesh
+    from torch.distributed.fsdp import fully_shard
+
+    import hipress.torch
+
+    mesh, stage = DeviceMesh("cpu", [[0, 1], [2, 3]], mesh_dim_names=("stage", "data")), rank // 2
+
+    def compressed():
+        model = fully_shard(Model(), mesh=mesh["data"])
+        return model, hipress.torch.compress_fsdp(model, "topk", min_size=100, **TOPK)
+
+    def values(compression):
+        (part,) = compression.state_dict()[f"rank{compression.rank}"]
+        return {key: value for key, value in part.items() if "/states/" in key}
+
+    model, saved = compressed()
+    result(model, rank, 0)
+    dcp.save({f"hipress{stage}": saved}, checkpoint_id=path)
+    _, by_pytorch = compressed()
+    dcp.load({f"hipress{stage}": by_pytorch}, checkpoint_id=path)
+    _, by_path = compressed()
+    hipress.torch.load_checkpoint(by_path, path, key=f"hipress{stage}")
+    expected = values(saved)
+    assert expected
+    return all(
+        found.keys() == expected.keys()
+        and all(torch.equal(value, expected[key]) for key, value in found.items())
+        for found in map(values, (by_pytorch, by_path))
+    )
+
+
+@pytest.mark.slow
+def test_stages_of_a_pipeline_load_their_own_states_under_their_own_keys(tmp_path):
+    assert returned(run_ranks(stages, 4, str(tmp_path))) == [True] * 4
+
+
 def inputs_of(rank, step):
     return torch.randn(4, 48, generator=torch.Generator().manual_seed(10 * step + rank))
 
