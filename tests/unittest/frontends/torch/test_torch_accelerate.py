@@ -12,14 +12,14 @@ from test_torch_ddp import succeed
 pytest.importorskip("accelerate", reason="needs Hugging Face's accelerate")
 
 
-def train(rank, way):
+def train(rank, integration):
     """Train with gradient accumulation and clipping, and return the weights and the type."""
     from accelerate import Accelerator
     from accelerate.utils import DistributedDataParallelKwargs, set_seed
 
     import hipress.torch
 
-    if way == "variable":
+    if integration == "variable":
         os.environ["HIPRESS_ACCELERATE"] = "maxmin:bits=8"
     from hipress.torch.accelerate import HiPressHandler
 
@@ -27,7 +27,7 @@ def train(rank, way):
     accelerator = Accelerator(cpu=True, gradient_accumulation_steps=2)
     model = torch.nn.Linear(300, 100)
     handler = None
-    if way == "handler":
+    if integration == "handler":
         ddp = DistributedDataParallelKwargs(gradient_as_bucket_view=True)
         handler = accelerator.ddp_handler = HiPressHandler("maxmin:bits=8", ddp)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
@@ -35,7 +35,7 @@ def train(rank, way):
     model, optimizer, batches = accelerator.prepare(model, optimizer, batches)
     if handler is not None:
         assert model.gradient_as_bucket_view and handler.compression.settings.type == "maxmin"
-    if way == "compress":
+    if integration == "compress":
         hipress.torch.compress(model, "maxmin", bits=8)
     for batch in batches:
         with accelerator.accumulate(model):
@@ -55,7 +55,7 @@ def test_accelerate_trains_alike_in_all_ways():
     Cost: Four jobs, each of which imports Accelerate.
     """
     found = {
-        way: succeed(run_ranks(train, 2, way, join=False))[0]
-        for way in ("compress", "handler", "variable", "none")
+        integration: succeed(run_ranks(train, 2, integration, join=False))[0]
+        for integration in ("compress", "handler", "variable", "none")
     }
     assert found["handler"] == found["variable"] == found["compress"] != found["none"]
