@@ -51,7 +51,7 @@ CLAIMS = {
     "1gbit": [(FSDP + "float32", 8.0), (FSDP + "bf16", 4.0), (CODEC, 1 / 1.3)],
     "10gbit": [(ALONE, 1 / 1.15)],
 }
-"""Rates with methods, and the least ratio of their step's time to that of OURS."""
+"""Rates with methods, and the least ratio of their step's time to that of HiPress's method."""
 IN_MEMORY = f"{FSDP}float32 {FSDP}none:gather=exact {FSDP}{CODEC},gather=blocks {OURS}"
 LAST = 50
 """Steps whose mean loss is compared."""

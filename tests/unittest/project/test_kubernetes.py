@@ -1,7 +1,7 @@
 """The manifests of examples/kubernetes: Kubernetes' schemas accept them, and their commands train.
 
 No cluster is started. Each pod is a process in a network namespace, with the pod's name, the names
-that the manifest's service gives to the others, and the variables that Kubernetes would set.
+that the manifest's service gives to the other pods, and the variables that Kubernetes would set.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def environment(name: str, index: int, secret: str) -> dict[str, str]:
 
 
 class Pods(Processes):
-    """Pods of a manifest, each in a namespace of its own, with the others' names in its hosts."""
+    """Pods of a manifest, each in a separate namespace whose hosts file has the names of all pods."""
 
     def __init__(self, manifest: str, network: netns.ShapedNetwork) -> None:
         super().__init__(network)
@@ -186,7 +186,7 @@ def test_torchrun_trains_on_two_pods(manifest):
 @needs_namespaces
 @pytest.mark.parametrize("manifest", ["elastic-statefulset.yaml", "elastic-jobset.yaml"])
 def test_an_elastic_pod_dies_and_comes_back_at_another_address(manifest):
-    """The others continue, and the new pod of the same index joins them.
+    """The remaining pods continue, and the new pod of the same index joins them.
 
     Cost: Three pods, and one starts again.
     """

@@ -234,7 +234,7 @@ class MeshCompression:
         self.parts = tuple(parts)
         gathers = [part.gathers for part in parts if part.gathers is not None]
         self.gathers = MeshGathers(gathers) if gathers else None
-        """Gathers of the weights, if the argument ``gather`` was given."""
+        """Gathers of the weights, unless they are PyTorch's for the whole training."""
 
     @property
     def step(self) -> int:

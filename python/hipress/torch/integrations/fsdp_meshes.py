@@ -103,7 +103,7 @@ class Reduction(NamedTuple):
         """Return the order of a gradient's elements in the state, where it is not the parameter's.
 
         The order depends on the mesh where a parameter is sharded by another dimension than 0, or
-        where each rank of another dimension has elements of its own in the state. It is a text that
+        where the ranks of another dimension have different elements in the state. It is a text that
         is equal if the order is.
         """
         parameters, dimensions = dict(self.parameters), self._other_dimensions()
@@ -132,8 +132,8 @@ class Reduction(NamedTuple):
     def shards(self) -> Shards | None:
         """Return which of several independent parts of the state this rank's group has.
 
-        None if there is one part. Each rank of other dimensions, as of tensor parallelism, has a
-        part of its own. Before an all-reduce over replicas, so does each replica.
+        None if there is one part. Each rank of another dimension, such as tensor parallelism, has
+        a separate part. Before an all-reduce over replicas, each replica has one, too.
         """
         shapes, rank = self.whole_shapes, dist.get_rank(self.group)
         dimensions = self._other_dimensions()

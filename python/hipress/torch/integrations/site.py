@@ -101,7 +101,7 @@ class Site:
         Args:
             error: This rank's error.
             values: Numbers that are used if no rank has an error.
-            engine: ProcessGroupEngine of this rank and its counterparts.
+            engine: Engine of this rank and its counterparts.
             what: What has failed, for the message.
         """
         if not self._groups:
@@ -155,7 +155,7 @@ class SiteReductions(GroupReductions):
 
     Args:
         site: This rank's site.
-        engine: ProcessGroupEngine of this rank and its counterparts.
+        engine: Engine of this rank and its counterparts.
         group: Their process group.
         device: Device of the numbers.
     """

@@ -99,7 +99,7 @@ def methods_script(rank):
     site, group = mesh["site"].get_local_rank(), mesh["site"].get_group()
     found = {}
     for method, options in METHODS.items():
-        # The first site's weights become those of the others.
+        # All sites get the first site's weights.
         expected = trained(network(site), site, group, 3 * H, **options)
         # Without a group, sharded models find the ranks with the same shard.
         weights = trained(sharded(network(site), mesh["shard"]), site, None, 3 * H, **options)
