@@ -75,7 +75,7 @@ def environment(name: str, index: int, secret: str) -> dict[str, str]:
 
 
 class Pods(Processes):
-    """Pods of a manifest, each in a separate namespace whose hosts file has the names of all pods."""
+    """Pods of a manifest, each in a separate namespace. Its hosts file names all pods."""
 
     def __init__(self, manifest: str, network: netns.ShapedNetwork) -> None:
         super().__init__(network)
