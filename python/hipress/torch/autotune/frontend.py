@@ -25,11 +25,10 @@ from hipress.autotune.outer_steps import OuterFrontend
 from hipress.autotune.quality_guard import BUCKET, GradientStatistics
 from hipress.autotune.steps import MEASURING
 from hipress.autotune.threshold import CONCURRENT_ELEMENTS, NEVER, SizeFrontend
-from hipress.errors import HipressError
 from hipress.planning.plan import Decision
 from hipress.torch.autotune.hooks import SCATTERS, FlatBucket, Hook
 from hipress.torch.autotune.optimizers import TunedOptimizers
-from hipress.torch.autotune.reductions import GroupReductions, failing
+from hipress.torch.autotune.reductions import GroupReductions, raising_hipress_errors
 from hipress.torch.dtypes import FLAGS, floats
 from hipress.torch.executors.collectives import ReduceScatter
 from hipress.torch.executors.engine import ProcessGroupEngine
@@ -137,15 +136,11 @@ class GroupFrontend(StepFrontend, SizeFrontend):
     @contextlib.contextmanager
     def measuring(self) -> Iterator[None]:
         """Enclose the measurement; free its memory at the end."""
-        with failing(self.engine) if self._synchronizer else contextlib.nullcontext():
-            try:
+        try:
+            with raising_hipress_errors(self.engine, self._synchronizer is not None):
                 yield
-            except HipressError:
-                raise
-            except RuntimeError as error:  # from the process group
-                raise HipressError(self.engine.lost(error, "auto")) from error
-            finally:
-                self._samples = {}
+        finally:
+            self._samples = {}
 
     def time_gradients(self, method: Method, size: int) -> tuple[float, int]:
         """Return the slowest rank's seconds of a sample, and its elements."""

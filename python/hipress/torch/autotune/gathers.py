@@ -22,9 +22,8 @@ from hipress.autotune.explanation import Explanation, number
 from hipress.autotune.frontend import RankReductions, StepFrontend
 from hipress.autotune.methods import GATHER_METHODS, Method
 from hipress.autotune.quality_guard import MAX_WEIGHTS_ERROR
-from hipress.errors import HipressError
 from hipress.torch.autotune.frontend import TensorStatistics
-from hipress.torch.autotune.reductions import GroupReductions, failing
+from hipress.torch.autotune.reductions import GroupReductions, raising_hipress_errors
 from hipress.torch.executors.engine import ProcessGroupEngine
 
 DIFFERENCES = "differences"
@@ -111,15 +110,11 @@ class GatherFrontend(StepFrontend):
     @contextlib.contextmanager
     def measuring(self) -> Iterator[None]:
         """Enclose the measurement; free its memory at the end."""
-        with failing(self.engine) if self._in_training else contextlib.nullcontext():
-            try:
+        try:
+            with raising_hipress_errors(self.engine, self._in_training):
                 yield
-            except HipressError:
-                raise
-            except RuntimeError as error:  # from the process group
-                raise HipressError(self.engine.lost(error, "auto")) from error
-            finally:
-                self._samples = {}
+        finally:
+            self._samples = {}
 
     def time_gradients(self, method: Method, size: int) -> tuple[float, int]:
         """Return the slowest rank's seconds of the gathers in a step, for a sample of modules.

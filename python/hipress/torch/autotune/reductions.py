@@ -30,6 +30,21 @@ def failing(engine: ProcessGroupEngine) -> Iterator[None]:
         raise failed from error
 
 
+@contextlib.contextmanager
+def raising_hipress_errors(engine: ProcessGroupEngine, in_training: bool) -> Iterator[None]:
+    """Raise errors of the process group in a measurement as HipressError.
+
+    ``in_training`` is whether an error also ends all later steps on all ranks.
+    """
+    with failing(engine) if in_training else contextlib.nullcontext():
+        try:
+            yield
+        except HipressError:
+            raise
+        except RuntimeError as error:  # from the process group
+            raise HipressError(engine.lost(error, "auto")) from error
+
+
 class GroupReductions(RankReductions):
     """Reductions by the user's process group."""
 
